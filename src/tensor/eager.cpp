@@ -428,14 +428,18 @@ std::vector<Tensor> run_entry(const Entry& entry, const ops::Op& op, std::span<c
   return out;
 }
 
-// Where no kernel is at hand for how the operands are spread, and one is for arrays of one shape, they are
-// laid out, until calls have taken as long so as it takes to compile.
+// Whether operands that are spread may be laid out, so that a kernel for arrays of one shape does.
+bool may_lay_out(const Shape& shape, const Collapsed& axes) {
+  constexpr int64_t kMost = 1 << 20;  // elements: of larger arrays no copies are made
+  const bool spread = axes.axes > 1 || axes.broadcast[0] != 0;
+  return spread && shape.elements() <= kMost && OpByOp::usual() != FirstCalls::Compile;
+}
+
+// Where no kernel is at hand for how the operands are spread, and one is for arrays of one shape: until calls
+// have taken as long so as it takes to compile.
 std::optional<std::vector<Tensor>> compute_laid_out(const ops::Op& op, std::span<const Tensor> operands,
                                                     const Attrs& attrs, const Shape& shape,
                                                     const Collapsed& axes) {
-  constexpr int64_t kMost = 1 << 20;  // elements: of larger arrays no copies are made
-  const bool spread = axes.axes > 1 || axes.broadcast[0] != 0;
-  if (!spread || shape.elements() > kMost || OpByOp::usual() == FirstCalls::Compile) return std::nullopt;
   const std::shared_ptr<Entry> waiting = entry_of(elementwise_key(op, operands, attrs, axes));
   if (pays(*waiting)) return std::nullopt;
   Collapsed whole;
@@ -456,8 +460,10 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
                                         const Attrs& attrs, const Shape& shape,
                                         Kernels kernels = Kernels::Any) {
   const Collapsed axes = collapse(operands, shape);
-  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, Kernels::AtHand);
-  if (!entry && kernels == Kernels::AtHand) throw NotAtHand();
+  const bool waits = kernels == Kernels::Any && may_lay_out(shape, axes);
+  std::shared_ptr<Entry> entry =
+      elementwise_entry(op, operands, attrs, axes, waits ? Kernels::AtHand : kernels);
+  if (!entry && !waits) throw NotAtHand();
   if (!entry) {
     if (auto out = compute_laid_out(op, operands, attrs, shape, axes)) return *std::move(out);
     entry = elementwise_entry(op, operands, attrs, axes);
@@ -710,7 +716,10 @@ Tensor ElementwiseSite::run(std::array<const Tensor*, 2> operands, Number number
     axes.broadcast[0] = number;
     static std::mutex mutex;
     static std::vector<std::shared_ptr<Entry>>* held = new std::vector<std::shared_ptr<Entry>>;
-    const std::shared_ptr<Entry> made = elementwise_entry(op_, all(), {}, axes, Kernels::AtHand);
+    // A number may be laid out, where its kernel is not at hand (run_elementwise).
+    const bool waits = may_lay_out(x.shape(), axes);
+    const std::shared_ptr<Entry> made =
+        elementwise_entry(op_, all(), {}, axes, waits ? Kernels::AtHand : Kernels::Any);
     if (made && made->direct.kernel) {
       std::lock_guard lock(mutex);
       if (!slot.load(std::memory_order_relaxed)) {

@@ -31,7 +31,7 @@ using namespace ig;
 
 // Types whose kernels are at hand; those that most programs compute with come first.
 constexpr DType kTypes[] = {DType::F32,  DType::F64, DType::I64, DType::I32, DType::Bool, DType::F16,
-                            DType::BF16, DType::U8,  DType::U32, DType::U64, DType::C64,  DType::C128};
+                            DType::BF16, DType::U8,  DType::U32, DType::U64, DType::C64};
 constexpr std::span<const DType> kCommon(kTypes, 5);
 
 // A kernel to make: under a key, and of an element-wise op with all that a direct call needs.
@@ -154,9 +154,10 @@ void add_elementwise(const ops::Op& op, const codegen::Target& target, bool whol
   size_t count = op.decl.operands.size();
   if (count == 0 || count > 3) return;
   const bool scalars = whole && count > 1, cheap = op.has(ops::Trait::Cheap);
-  for (DType dtype : whole&& cheap ? std::span<const DType>(kTypes) : kCommon) {
+  const std::span<const DType> types = whole && cheap ? std::span<const DType>(kTypes) : kCommon;
+  for (DType dtype : types) {
     const bool common = std::ranges::count(kCommon, dtype) != 0;
-    for (const Attrs& attrs : usual_attrs(op, whole && cheap ? std::span<const DType>(kTypes) : kCommon)) {
+    for (const Attrs& attrs : usual_attrs(op, common ? types : kCommon)) {
       std::vector<std::vector<DType>> choices = {std::vector<DType>(count, dtype)};
       if (count == 3 && dtype != DType::Bool) choices.push_back({DType::Bool, dtype, dtype});
       for (const std::vector<DType>& dtypes : choices) {

@@ -140,7 +140,7 @@ def test_factors_orders_and_places_compile_nothing(tmp_path: Path) -> None:
             show(ig.sort(x), ig.argsort(x), ig.sort(x[0]), ig.argsort(x[0]))
         many, vectors = array(6, 4, 4), array(6, 4, 2)
         positive = many @ many.mT + ig.eye(4)
-        show(la.cholesky(positive), la.solve(many, vectors), la.inv(many), la.det(many), *la.eigh(positive))
+        show(la.cholesky(positive), la.solve(many, vectors), la.inv(many), la.det(many))
         show(*ig.grad(lambda a, b: ig.sum(la.solve(a, b) ** 2), argnums=(0, 1))(positive[0], vectors[0, :, 0]))
         show(ig.grad(lambda a: la.slogdet(a)[1] + ig.sum(la.cholesky(a)))(positive[0]))
         x, y, i, j = array(9, 7), array(5, 7), ig.asarray([3, 1, 3, 8, 0]), ig.asarray([6, 0, 2, 2, 1])
@@ -159,8 +159,8 @@ def test_factors_orders_and_places_compile_nothing(tmp_path: Path) -> None:
         show(ig.random.randint(ig.random.key(1), (9,), 0, 10))
         for dtype in (ig.float16, ig.bfloat16, ig.uint8, ig.uint32, ig.int32):
             show(ig.astype(ig.abs(x) * 9, dtype) + ig.astype(ig.abs(x), dtype))
-        for z in (ig.astype(x, ig.complex64) * 2j + x, ig.astype(x, ig.complex128) - 1j):
-            show(z * z, z + z, abs(z), ig.conj(z), ig.real(z), ig.imag(z), z == z)
+        z = ig.astype(x, ig.complex64) * 2j + x
+        show(z * z, z + z, abs(z), ig.conj(z), ig.real(z), ig.imag(z), z == z)
         show(ig.astype(x, ig.bfloat16) @ ig.astype(x.mT, ig.bfloat16))
     """
     same(program, tmp_path)

@@ -330,15 +330,17 @@ Op primitive(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, Jvp
   return factorisation(std::move(decl), true, infer, reference, nest, jvp, std::move(transpose));
 }
 
-// Of either triangle, of several columns and of one, and of the matrix turned over: as gradients solve.
+// Of either triangle, of several columns and of one; of float32 of the matrix turned over, too, as gradients
+// solve.
 std::vector<UsualCall> usual_triangles() {
   std::vector<UsualCall> out;
   for (bool lower : {true, false})
-    for (bool transposed : {false, true})
-      for (const char* columns : {"2, 3", "2, 1"})
-        for (UsualCall& call : factors::usual_matrices(
-                 {"2, 2", columns}, make_attrs({kLowerTriangle % lower, factors::kTransposed % transposed})))
-          out.push_back(std::move(call));
+    for (const char* columns : {"2, 3", "2, 1"}) {
+      for (UsualCall& call : factors::usual_matrices({"2, 2", columns}, make_attrs({kLowerTriangle % lower})))
+        out.push_back(std::move(call));
+      out.push_back({{"f32[2, 2]", fmt::format("f32[{}]", columns)},
+                     make_attrs({kLowerTriangle % lower, factors::kTransposed % true})});
+    }
   return out;
 }
 

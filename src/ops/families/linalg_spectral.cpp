@@ -634,7 +634,7 @@ std::vector<Op> linalg_spectral() {
        .numpy = "(lambda w, v: (w, v * np.swapaxes(" + signs_of("np.swapaxes(v, -1, -2)") +
                 ", -1, -2) if v.size else v))(*np.linalg.eigh(" + whole + "))",
        .samples = symmetrics,
-       .usual = factors::usual_batches({"2, 2"}),
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 256,
        .complex_ulp = 512},
       true, infer_eigh, reference_eigh, nest_eigh, jvp_eigh));
