@@ -370,12 +370,17 @@ Op gather_op() {
                             "{offset_dims = [], collapsed_slice_dims = [1], start_index_map = [0], "
                             "index_vector_dim = 1, slice_sizes = [1]}",
                             "IndexError: gather: collapsed_slice_dims holds 1, but there are 1 axes"}},
+           // Columns, places along two axes, and places in each row.
            .usual = {{{"f32[2, 3]", "i64[4, 1]"},
                       make_attrs({kOffsetDims % Ints{0}, kCollapsedDims % Ints{1}, kStartIndexMap % Ints{1},
                                   kIndexVectorDim % 1, kSliceSizes % Dims{2, 1}})},
                      {{"f32[5, 3]", "i64[4, 2]"},
                       make_attrs({kOffsetDims % Ints{}, kCollapsedDims % Ints{0, 1},
                                   kStartIndexMap % Ints{0, 1}, kIndexVectorDim % 1,
+                                  kSliceSizes % Dims{1, 1}})},
+                     {{"f32[5, 3]", "i64[5, 4]"},
+                      make_attrs({kOffsetDims % Ints{}, kCollapsedDims % Ints{1}, kOperandBatchDims % Ints{0},
+                                  kIndicesBatchDims % Ints{0}, kStartIndexMap % Ints{1}, kIndexVectorDim % 2,
                                   kSliceSizes % Dims{1, 1}})}}},
       .rules = {.infer = infer_gather,
                 .reference = reference_gather,
