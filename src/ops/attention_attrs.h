@@ -1,5 +1,5 @@
 // The attributes of scaled dot-product attention and its gradient, for the ops and for the kernel generators
-// and passes that take them whole.
+// and passes that take them whole; and one of them as a mask.
 #pragma once
 
 #include "ops/attrs.h"

@@ -440,6 +440,18 @@ bool finds_places(const Attrs& attrs, DType places) {
   return attrs.find(ops::kIndexVectorDim.name) && is_integer(places) && places != DType::I64 &&
          places != DType::U64;
 }
+// With these places as int64. Nothing where they, or what is at them, have no kernel at hand even so.
+std::optional<Tensor> with_wide_places(const ops::Op& op, std::span<const Tensor> operands,
+                                       const Attrs& attrs) {
+  static const ops::Op& convert = ops::get("convert");
+  const auto places = run_at_hand(convert, operands.subspan(1, 1), make_attrs({ops::kDType % DType::I64}));
+  if (!places) return std::nullopt;
+  std::vector<Tensor> wide(operands.begin(), operands.end());
+  wide[1] = (*places)[0];
+  const auto out = run_at_hand(op, wide, attrs);
+  return out ? std::optional((*out)[0]) : std::nullopt;
+}
+
 bool pads(const Attrs& attrs) { return attrs.find(ops::kPadInterior.name) != nullptr; }
 bool convolves(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
 bool turns(const Attrs& attrs) { return attrs.find(ops::kPermutation.name) != nullptr; }
@@ -479,15 +491,8 @@ std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> op
   if (places(op))
     return assign_strided(operands[0], piece_of(operands[0], operands[1].shape(), operands.subspan(2)),
                           operands[1]);
-  if (operands.size() > 1 && finds_places(attrs, operands[1].dtype())) {
-    static const ops::Op& convert = ops::get("convert");
-    const auto places = run_at_hand(convert, operands.subspan(1, 1), make_attrs({ops::kDType % DType::I64}));
-    std::vector<Tensor> wide(operands.begin(), operands.end());
-    if (!places) return std::nullopt;
-    wide[1] = (*places)[0];
-    const auto out = run_at_hand(op, wide, attrs);
-    return out ? std::optional((*out)[0]) : std::nullopt;
-  }
+  if (operands.size() > 1 && finds_places(attrs, operands[1].dtype()))
+    if (auto out = with_wide_places(op, operands, attrs)) return out;
   if (pads(attrs)) return padded(operands[0], operands[1], attrs, result);
   if (multiplies(attrs)) return product(operands, attrs, result);
   if (convolves(attrs)) return convolve(operands, attrs, result);

@@ -268,6 +268,7 @@ void add_usual(const ops::Op& op, const codegen::Target& target, Items& items) {
     std::vector<Type> types;
     for (const std::string& type : call.operands) types.push_back(Type::parse(type));
     types = with_many_rows(op, std::move(types), call.attrs);
+    // What the op asks of sizes comes out of the first graph, as where a call is made (eager::run).
     std::vector<eager::Asked> asked;
     auto graph = eager::one_node_graph(op, types, call.attrs, true, &asked);
     if (!asked.empty()) graph = eager::one_node_graph(op, types, call.attrs, true, &asked);

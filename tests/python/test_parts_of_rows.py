@@ -25,7 +25,7 @@ def along(axis: int, low: int, high: int, rank: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_window_s_gradient(shape: tuple[int, ...], threads: int) -> None:
+def test_gradients_of_windows(shape: tuple[int, ...], threads: int) -> None:
     """What each of three neighbours gives, along each axis."""
     before = ig.get_num_threads()
     ig.set_num_threads(threads)

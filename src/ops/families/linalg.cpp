@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
