@@ -60,6 +60,7 @@ class DotLowering {
   // How many tiles read each strip of B, where B is too large to wait in the second cache: while they work,
   // they ask for the next strip. Else 0.
   int64_t tiles_of_strip() const;
+  std::pair<int64_t, int64_t> asked_for_each_k(int64_t height, int64_t line) const;
 
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
   Expr load_a(Expr row, Expr k) {

@@ -168,17 +168,16 @@ class Columns {
   }
   // Positions that one fold takes at a time, in order, so that the running values go through the cache once
   // for all of them: many of long rows that are only read, two of rows that are too short for a loop to be
-  // worth its start. Rows between are read one by one: a processor follows a few long streams, or one, but
-  // not the many short ones of rows side by side (from memory, a Zen 4: rows of 1 KiB at 39 GB/s one by one,
-  // at 13 to 15 by two to eight; of 8 KiB 37 and 29; of 16 KiB 23 and 32). More of what computes would spill
-  // its registers.
+  // worth its start. Rows between are read one by one where the processor follows a few long streams, or one,
+  // but not the many short ones of rows side by side. More of what computes would spill its registers.
   int64_t taken_together(std::vector<Fold>& folds) const {
-    constexpr int64_t kMany = 8, kLongBytes = 16 << 10, kFew = 2, kShortBytes = 512;
+    constexpr int64_t kMany = 8, kLongBytes = 16 << 10, kFollowedBytes = 256, kFew = 2, kShortBytes = 512;
     if (folds.size() != 1 || walk_.order != Order::Plain || !folds[0].simple()) return 1;
     if (!walk_.turned.operands.empty()) return kMany;  // from the first cache
     if (!width().is_constant()) return 1;
     const int64_t bytes = width().constant() * widest_element(emit_.region);
-    if (bytes >= kLongBytes && !folds[0].node()->operand(0)->node()) return kMany;
+    const int64_t least = emit_.target.follows_short_rows && emit_.traffic.far ? kFollowedBytes : kLongBytes;
+    if (bytes >= least && !folds[0].node()->operand(0)->node()) return kMany;
     return bytes < kShortBytes && !elements_are_dear(emit_.region, domain_) ? kFew : 1;
   }
   void take_rows(std::vector<Fold>& folds, const std::vector<std::vector<uint32_t>>& memory, Expr begin,

@@ -139,7 +139,7 @@ void DotLowering::run() {
                               Dim(work_of_grain(emit_.target, static_cast<int>(size_of(type_)))));
   }
   if (prepacked_) emit_packing();
-  fetches_next_ = prepacked_ && tiles_of_strip() > 1 && b_.view;
+  fetches_next_ = prepacked_ && tiles_of_strip() > (emit_.target.one_tile_asks ? 0 : 1) && b_.view;
 
   Expr columns = emit_.size(tiles_.column_blocks), rows = emit_.size(tiles_.row_blocks);
   Expr block = build_.block();
@@ -209,6 +209,20 @@ int64_t DotLowering::tiles_of_strip() const {
   if (rows < emit_.target.rows_to_ask_ahead) return 0;
   const int64_t tiles = ceil_over(rows, tiles_.mr);
   return tiles <= kMost ? tiles : 0;
+}
+
+// Elements of the next strip that a tile of so many rows asks for, for each k, and that a tile of all rows
+// does: a share of the rows' work. Half a line for each k is a line for two.
+std::pair<int64_t, int64_t> DotLowering::asked_for_each_k(int64_t height, int64_t line) const {
+  const int64_t tiles = std::max<int64_t>(1, tiles_of_strip());
+  const int64_t rows = std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc);
+  const int64_t last = rows - (tiles - 1) * tiles_.mr;
+  if (tiles == 1 || last <= 0 || last == tiles_.mr)
+    return {ceil_over(tiles_.nr, tiles), ceil_over(tiles_.nr, tiles)};
+  const int64_t half = std::max<int64_t>(1, line / 2);
+  const int64_t whole =
+      std::min(ceil_over(tiles_.nr * tiles_.mr, rows * half) * half, tiles_.nr / (tiles - 1));
+  return {height < tiles_.mr ? tiles_.nr - (tiles - 1) * whole : whole, whole};
 }
 
 void DotLowering::strips(const StripBody& body) {
@@ -331,10 +345,10 @@ void DotLowering::tile(int64_t height, Expr from, Expr row0, Expr to, const Stri
   // wait for all of them.
   const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
   auto fetch_next = [&](Expr k, int64_t steps) {
-    const int64_t each = ceil_over(tiles_.nr, std::max<int64_t>(1, tiles_of_strip()));  // for each k
+    const auto [each, whole_tile] = asked_for_each_k(height, line);
     Expr number = (row0 - from) / build_.index(tiles_.mr);
     Expr piece = (strip.packed + tiles_.nr) * emit_.size(k_) + k_begin * tiles_.nr +
-                 number * ((k_end - k_begin) * each);
+                 number * ((k_end - k_begin) * whole_tile);
     for (int64_t at = 0; at < steps * each; at += line)
       build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + k * each + build_.index(at));
   };

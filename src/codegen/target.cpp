@@ -21,7 +21,13 @@ Target of_level(int level, std::string_view name) {
 
 Target Target::named(std::string_view name) {
   Target out = of_level(level_of_target(name), name);
-  if (out.native() && processor_is_amd()) out.rows_to_ask_ahead = out.vector_bytes == 64 ? 19 : 10;
+  if (!out.native()) return out;
+  constexpr int kZen4 = 25;
+  const int family = amd_family();
+  if (family > kZen4)
+    out.rows_to_ask_ahead = 3, out.one_tile_asks = out.follows_short_rows = out.divides_wide = true;
+  else if (family > 0)
+    out.rows_to_ask_ahead = out.vector_bytes == 64 ? 19 : 10;
   return out;
 }
 

@@ -83,9 +83,11 @@ const std::string& wanted_target() {
   return wanted;
 }
 
-bool processor_is_amd() {
+int amd_family() {
   __builtin_cpu_init();
-  return __builtin_cpu_is("amd");
+  if (!__builtin_cpu_is("amd")) return 0;
+  const uint32_t word = ask(1, 0)[Eax], base = word >> 8 & 0xf;
+  return static_cast<int>(base == 0xf ? base + (word >> 20 & 0xff) : base);
 }
 
 std::string processor_name() {

@@ -19,8 +19,9 @@ int level_of_target(std::string_view name, std::string_view asked_by = "");
 // What INTAGLIO_TARGET asks for, or else "native". Error(Unsupported) where that is no target, or none that
 // runs here: whatever looks for code asks this first, so that no bits come from code that was not asked for.
 const std::string& wanted_target();
-// Whether AMD made it: what was measured of the two makers' processors differs where no model tells.
-bool processor_is_amd();
+// Its family where AMD made it (25: Zen 3 and 4, 26: Zen 5), else 0: what was measured of processors differs
+// where no model tells.
+int amd_family();
 // "AMD EPYC 7763 64-Core Processor", or what else the processor calls itself.
 std::string processor_name();
 // Those of the vector extensions that it has, to be told to a person: "avx2", "fma", "avx512f" ...

@@ -331,6 +331,10 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
         report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
         report.kernels_cached += compiled.cached;
         kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
+        if (kernel.first) {
+          kernel.first->function->name = kernel.function->name + "_first";
+          readable.push_back(std::move(kernel.first->function));
+        }
         readable.push_back(std::move(kernel.function));
       }
       if (kernel.other) choice.other = std::make_shared<plan::KernelChoice>(self(*kernel.other, self));

@@ -57,7 +57,8 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
   const bool untested =
       positive && llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(a) &&
       llvm::PatternMatch::match(near_one(b_.CreateBitCast(b, word), of.near), llvm::PatternMatch::m_One());
-  if (!untested && of_register < 64) return nullptr;
+  const bool short_division = of_register < 64 || target_.divides_wide;
+  if (!untested && short_division) return nullptr;
 
   auto* one = llvm::ConstantFP::get(real, 1);
   auto* r = b_.CreateFDiv(one, b);
