@@ -22,9 +22,8 @@ Target of_level(int level, std::string_view name) {
 Target Target::named(std::string_view name) {
   Target out = of_level(level_of_target(name), name);
   if (!out.native()) return out;
-  constexpr int kZen4 = 25;
   const int family = amd_family();
-  if (family > kZen4)
+  if (family >= kZen5)
     out.rows_to_ask_ahead = 3, out.one_tile_asks = out.follows_short_rows = out.divides_wide = true;
   else if (family > 0)
     out.rows_to_ask_ahead = out.vector_bytes == 64 ? 19 : 10;

@@ -78,12 +78,17 @@ class ThreadPool {
   // where one fails; the result is then the code of the failed range that comes first, and its two words are
   // copied to `proto.error`. So neither results nor errors depend on the number of threads. Each thread
   // begins with a part of its own, the same in all runs, and goes through it from the first block to the
-  // last; in every other long run from the last to the first. `buffers`: how many pointers `proto.buffers`
-  // has, where that is known; small jobs start sooner by it. `block_grains`: how many times over a block is
-  // worth a thread, where it is by itself; then sleeping workers are woken before the caller has spent the
-  // time of a block alone. `shares`, one for each thread where given: what each of them did is added to it.
+  // last; in every other long run from the last to the first, where runs alternate. `buffers`: how many
+  // pointers `proto.buffers` has, where that is known; small jobs start sooner by it. `block_grains`: how
+  // many times over a block is worth a thread, where it is by itself; then sleeping workers are woken before
+  // the caller has spent the time of a block alone. `shares`, one for each thread where given: what each of
+  // them did is added to it.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes,
               size_t buffers = 0, int64_t block_grains = 1, std::span<profile::Share> shares = {});
+
+  // Whether long runs go forwards and backwards by turns; gives back whether they did. At first as it pays on
+  // this processor.
+  bool set_alternating(bool alternate);
 
   // Whether blocks of a kernel are work for more than one thread; else who calls it himself saves asking.
   static bool is_shared(int64_t blocks, int64_t grain) { return blocks / 2 >= grain; }

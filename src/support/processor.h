@@ -22,6 +22,7 @@ const std::string& wanted_target();
 // Its family where AMD made it (25: Zen 3 and 4, 26: Zen 5), else 0: what was measured of processors differs
 // where no model tells.
 int amd_family();
+constexpr int kZen5 = 26;
 // "AMD EPYC 7763 64-Core Processor", or what else the processor calls itself.
 std::string processor_name();
 // Those of the vector extensions that it has, to be told to a person: "avx2", "fma", "avx512f" ...

@@ -32,6 +32,12 @@ struct Threads {
   ~Threads() { ThreadPool::instance().set_num_threads(before); }
 };
 
+// Runs go back by turns, also on processors where that does not pay.
+struct Alternating {
+  bool before = ThreadPool::instance().set_alternating(true);
+  ~Alternating() { ThreadPool::instance().set_alternating(before); }
+};
+
 int32_t square_blocks(const KernelArgs* args, int64_t begin, int64_t end) {
   const auto* in = static_cast<const float*>(args->buffers[0]);
   auto* out = static_cast<float*>(args->buffers[1]);
@@ -115,6 +121,7 @@ int32_t note_range(const KernelArgs* args, int64_t begin, int64_t end) {
 // What the caches hold is what was touched last.
 TEST(ThreadPool, EveryOtherLongRunGoesFromTheLastBlockToTheFirst) {
   Threads one_thread(1);
+  Alternating alternating;
   auto first_of_run = [&](int64_t blocks, int64_t grain) {
     std::vector<std::pair<int64_t, int64_t>> ranges;
     void* buffers[] = {&ranges};
@@ -167,6 +174,7 @@ void run_taken(Taken& taken, int64_t blocks, int64_t grain) {
 
 TEST(ThreadPool, EachThreadBeginsWithItsOwnPart) {
   Threads threads(2);
+  Alternating alternating;
   std::set<std::pair<int64_t, int64_t>> begins;
   for (int round = 0; round < 6; ++round) {  // forwards and backwards
     Taken taken{2};
@@ -174,6 +182,18 @@ TEST(ThreadPool, EachThreadBeginsWithItsOwnPart) {
     begins.emplace(taken.of_thread[0].front(), taken.of_thread[1].front());
   }
   EXPECT_EQ(begins, (std::set<std::pair<int64_t, int64_t>>{{0, 16}, {15, 31}}));
+}
+
+TEST(ThreadPool, RunsGoForwardsWhereTheyDoNotAlternate) {
+  Threads threads(2);
+  Alternating alternating;
+  ThreadPool::instance().set_alternating(false);
+  for (int round = 0; round < 6; ++round) {
+    Taken taken{2};
+    run_taken(taken, 32, 1);
+    EXPECT_EQ(taken.of_thread[0].front(), 0);
+    EXPECT_EQ(taken.of_thread[1].front(), 16);
+  }
 }
 
 // Of a part whose thread does not come along the last blocks are taken, so that it goes on where it is.
