@@ -408,17 +408,17 @@ Expr logistic(Expr x) {
   if (single(x)) {
     // As for exp, by roots, more exactly before the division.
     constexpr double kSpare = 24;
-    Expr under = x < kExpBottom.least, a = at_most(select(under, number(x, 0), x), 20.0);
+    Expr reaches = ~(x < kExpBottom.least), a = select(reaches, at_most(x, 20.0), number(x, 0));
     Reduced e = rest_of(-a, to_eighths(a, -kLog2E, 126 - kSpare));
     Expr one = number(x, std::exp2(-kSpare));
-    return select(under, number(x, 0), one / (one + times_exp_fine(from_bits(root_bits(e.n.word)), e)));
+    return select(reaches, one / (one + times_exp_fine(from_bits(root_bits(e.n.word)), e)), number(x, 0));
   }
   // As p / (p + s), where e^x = p / s and s is a power of two.
   constexpr double kSpare = 64;
-  Expr under = x < kExpBottomF64.least, a = at_most(select(under, number(x, 0), x), 40.0);
+  Expr reaches = ~(x < kExpBottomF64.least), a = select(reaches, at_most(x, 40.0), number(x, 0));
   Rounded n = to_nearest(a, -kLog2E, exponent_bias(x) - kSpare);
   Expr p = exp_reduced(less_ln2(a, -n.value), std::exp2(-kSpare));
-  return select(under, number(x, 0), p / (p + with_exponent(n.word)));
+  return select(reaches, p / (p + with_exponent(n.word)), number(x, 0));
 }
 
 namespace {
