@@ -2,10 +2,11 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_groups.cpp (rows
-// that begin anywhere), emit_lines.cpp (loops over rows that begin anywhere in a line), emit_stages.cpp
-// (loops with long chains), emit_places.cpp (addresses in innermost loops), emit_transpose.cpp (matrices),
-// emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole registers).
+// emit_steps.cpp (indices at known distances), emit_bounds.cpp (indices moved into range), emit_runs.cpp
+// (indices taken apart), emit_groups.cpp (rows that begin anywhere), emit_lines.cpp (loops over rows that
+// begin anywhere in a line), emit_stages.cpp (loops with long chains), emit_places.cpp (addresses in
+// innermost loops), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_registers.cpp
+// (instructions on whole registers).
 //
 // Aliasing: no pointer is marked noalias. An input and an output may be one buffer (in place), and only the
 // order of loads and stores in the function makes that right, so LLVM must keep that order. The price is
@@ -16,6 +17,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -43,6 +45,9 @@ class Emitter {
  public:
   Emitter(const loop::Function& function, const Target& target, llvm::Module& module);
   void emit(std::string_view symbol);
+
+  // Whether a place is moved into range, in a sum few terms deep (emit_bounds.cpp).
+  static bool has_bounds(const loop::ExprNode* place, int depth = 4);
 
  private:
   using Expr = loop::Expr;
@@ -129,6 +134,24 @@ class Emitter {
   Value within_run(const Node* n, const Runs& runs, llvm::Value* number, llvm::Value* rest);
   bool loads_by_steps(DType type, const Node* offset, const Runs& runs);
   llvm::Value* load_runs(uint32_t buffer, DType type, const Node* offset);
+  // emit_bounds.cpp
+  struct Holds {
+    llvm::Value *all = nullptr, *none = nullptr;
+  };
+  struct Arm {
+    llvm::Value* value;
+    llvm::BasicBlock* from;
+  };
+  Value without_bounds(const Node* place, llvm::Value*& within);
+  Holds holds(const Node* condition);
+  Arm in_arm(llvm::BasicBlock* at, llvm::BasicBlock* after, const std::function<llvm::Value*()>& make);
+  llvm::Value* joined_arms(llvm::BasicBlock* after, std::initializer_list<Arm> arms);
+  llvm::MDNode* usually() {
+    return llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1);
+  }  // the first way
+  llvm::Value* select_within(const Node& n);
+  llvm::Value* load_within(uint32_t buffer, DType type, const Node* place,
+                           const std::function<llvm::Value*()>& lane_by_lane);
   Value compare_affine(const Node& n, Value a, Value b);
   bool divides_natural(const Node& n, llvm::Value* b);
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
@@ -324,6 +347,7 @@ class Emitter {
   llvm::BasicBlock* first_ = nullptr;   // holds the allocas
   std::vector<llvm::Value*> pointers_;  // buffers, then scratch
   llvm::Value* scratch_ = nullptr;      // where that begins
+  bool meets_bound_ = false;            // in the code of groups with lanes at a bound
   std::vector<llvm::Value*> sizes_;
   std::vector<llvm::AllocaInst*> locals_;
   llvm::Value* error_ = nullptr;

@@ -392,6 +392,7 @@ llvm::Value* Emitter::product_rest(llvm::Value* a, llvm::Value* b, llvm::Value* 
 }
 
 Emitter::Value Emitter::select(const Node& n) {
+  if (auto* v = select_within(n)) return {v};
   Value a = eval(n.a), b = eval(n.b), c = eval(n.c);
   if (a.uniform()) {
     if (b.stride == c.stride && !b.v->getType()->isVectorTy() && !c.v->getType()->isVectorTy())

@@ -81,13 +81,18 @@ Emitter::Value Emitter::load(const Node& n) {
     if (place->stride == 1 && !is_complex(n.type))
       return {from_memory(n.type, b_.CreateAlignedLoad(vector_of(type), place->pointer, align))};
   }
-  Value offset = eval(n.a);
+  auto load_at = [&](const Value& offset) {
+    if (offset.stride == 1) return load_contiguous(n.id, n.type, offset.v);
+    if (auto* v = load_steps(n.id, n.type, offset)) return v;
+    if (offset.stride == 0)
+      if (auto* v = load_groups(n.id, n.type, n.a.node(), offset.v)) return v;
+    return load_indexed(n.id, n.type, offset);
+  };
+  if (auto* v = load_within(n.id, n.type, n.a.node(), [&] { return load_at(eval(n.a)); }))
+    return {from_memory(n.type, v)};
+  const Value offset = eval(n.a);
   if (offset.uniform()) return load_one(address(n.id, type, offset.v));
-  if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
-  if (auto* v = load_steps(n.id, n.type, offset)) return {from_memory(n.type, v)};
-  if (offset.stride == 0)
-    if (auto* v = load_groups(n.id, n.type, n.a.node(), offset.v)) return {from_memory(n.type, v)};
-  return {from_memory(n.type, load_indexed(n.id, n.type, offset))};
+  return {from_memory(n.type, load_at(offset))};
 }
 
 llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* offset) {

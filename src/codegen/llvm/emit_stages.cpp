@@ -156,6 +156,7 @@ class Emitter::Chain {
       fact.early = early && !reads(n->a.node());
     }
     if (n->op == Op::SelectRare || n->op == Op::SelectLazy || is_complex(n->type)) plain_ = false;
+    if (n->op == Op::Load && Emitter::has_bounds(n->a.node())) plain_ = false;
     for_parts(n, [&](const Node* part) {
       const Fact& of = look(part, early);
       fact.depth = std::max(fact.depth, of.depth);
