@@ -268,13 +268,41 @@ Expr Builder::leaf(ExprNode node) {
   return Expr(&function_->expressions.back(), this);
 }
 
-// x, of x / y * y + x % y: an index that was taken apart and is put together again; else nothing.
-static Expr put_together(const Expr& multiple, const Expr& rest) {
-  if (multiple->op != Op::Mul || rest->op != Op::Rem || multiple->a->op != Op::Div) return {};
-  const Expr &x = rest->a, &y = rest->b;
-  const bool same = multiple->b.node() == y.node() && multiple->a->a.node() == x.node() &&
-                    multiple->a->b.node() == y.node();
-  return same ? x : Expr{};
+// x times a number, of x / y * (y times it) + x % y times it: an index that was taken apart and is put
+// together again; else nothing. Where x is a quotient itself, x / y is one of what that was taken of.
+static Expr put_together(Builder& b, const Expr& multiple, const Expr& rest) {
+  const bool scaled = rest->op == Op::Mul && is_index_const(rest->b);
+  const Expr& part = scaled ? rest->a : rest;
+  if (multiple->op != Op::Mul || part->op != Op::Rem || multiple->a->op != Op::Div) return {};
+  const Expr &x = part->a, &y = part->b, &number = multiple->a;
+  const bool same = number->a.node() == x.node() && number->b.node() == y.node();
+  if (same && !scaled && multiple->b.node() == y.node()) return x;
+  if (!is_index_const(y) || !is_index_const(multiple->b)) return {};
+  const bool quotients = x->op == Op::Div && number->a.node() == x->a.node() && is_index_const(x->b) &&
+                         is_index_const(number->b) &&
+                         index_value(number->b) == fold_index(Op::Mul, index_value(x->b), index_value(y));
+  const int64_t scale = scaled ? index_value(rest->b) : 1;
+  if (!(same || quotients) || index_value(multiple->b) != fold_index(Op::Mul, index_value(y), scale))
+    return {};
+  return x * b.index(scale);
+}
+
+// The same in sums of more: of what is in front of the multiple, and of a number behind the rest.
+static Expr put_together_in_sum(Builder& b, const Expr& front, const Expr& rest) {
+  if (Expr whole = put_together(b, front, rest)) return whole;
+  if (rest->op == Op::Add && is_index_const(rest->b))
+    if (Expr whole = put_together_in_sum(b, front, rest->a)) return whole + rest->b;
+  if (front->op == Op::Add && !is_index_const(front->b))
+    if (Expr whole = put_together(b, front->b, rest)) return front->a + whole;
+  const bool of_sum = front->op == Op::Mul && front->a->op == Op::Add && front->a->b->op == Op::Div;
+  if (of_sum && is_index_const(front->b))
+    if (Expr whole = put_together(b, front->a->b * front->b, rest)) return front->a->a * front->b + whole;
+  return {};
+}
+
+// Whether it is what a multiple of a positive number leaves.
+static bool rest_of_multiple(const Expr& e, int64_t of) {
+  return of > 0 && e->op == Op::Rem && is_index_const(e->b) && index_value(e->b) % of == 0;
 }
 
 // Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
@@ -302,7 +330,7 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   bool commutes = n.op == Op::Add || n.op == Op::Mul;
   if (ca && commutes) return n.op == Op::Add ? n.b + n.a : n.b * n.a;
   if (!cb && n.op == Op::Add)
-    if (Expr whole = put_together(n.a, n.b)) return whole;
+    if (Expr whole = put_together_in_sum(b, n.a, n.b)) return whole;
   if (!cb && n.op == Op::Sub && n.a->op == Op::Add && n.a->a.node() == n.b.node()) return n.a->b;
   if (!cb && n.op == Op::Add && n.b->op == Op::Sub && n.b->b.node() == n.a.node()) return n.b->a;
   if (!cb && n.op == Op::Sub && ca) {  // of what is counted from an end, too
@@ -335,8 +363,11 @@ static Expr simplify(Builder& b, const ExprNode& n) {
         int64_t by = 0;
         if (!__builtin_mul_overflow(index_value(n.a->b), v, &by)) return n.a->a / b.index(by);
       }
+      if (rest_of_multiple(n.a, v)) return n.a->a / n.b % b.index(index_value(n.a->b) / v);
       return {};
-    case Op::Rem: return v == 1 ? b.index(0) : Expr{};
+    case Op::Rem:
+      if (v == 1) return b.index(0);
+      return rest_of_multiple(n.a, v) ? n.a->a % n.b : Expr{};
     default: return {};
   }
 }
