@@ -189,6 +189,7 @@ struct ScatterNest {
   const std::string& how;
   std::vector<Expr> x_sizes, update_sizes;
   std::vector<Expr> vector, window;  // loop variables
+  std::vector<Expr> outer;           // those of the window that all vectors are walked for
   std::vector<Expr> start;           // of the window, for each axis of the operand
   // Locals of a walk over single floats that mostly meet: where the last update went, and what it left.
   std::optional<uint32_t> last_place_;
@@ -209,7 +210,29 @@ struct ScatterNest {
   void emit() {
     c.set_blocks(1);
     begin_as_operand(c, 0);
-    if (!dims.window.empty() || how == "set" || !is_float(x.dtype) || dims.scatter_axes.size() != 1)
+    walk_outer();
+  }
+
+  // Axes of the windows in front of all that the vectors name lie far apart: each of their elements has all
+  // vectors, one after the other.
+  void walk_outer() {
+    const size_t k = outer.size();
+    if (k < dims.window.size() && lies_in_front(dims.window_axes[k]))
+      return build.serial_for(build.index(0), update_sizes[static_cast<size_t>(dims.window[k])], [&](Expr i) {
+        outer.push_back(i);
+        walk_outer();
+        outer.pop_back();
+      });
+    walk_all_vectors();
+  }
+  bool lies_in_front(int64_t axis) const {
+    auto behind = [&](int64_t other) { return axis < other; };
+    return std::ranges::all_of(dims.map, behind) && std::ranges::all_of(dims.input_batch, behind);
+  }
+
+  void walk_all_vectors() {
+    if (dims.window.size() > outer.size() || how == "set" || !is_float(x.dtype) ||
+        dims.scatter_axes.size() != 1)
       return walk_vectors(0);
     // Single floats that meet one after the other (sorted segments) find theirs in a register: out of memory
     // it would come only once the store before is through. That takes a branch, which does not pay where some
@@ -279,12 +302,12 @@ struct ScatterNest {
     }
     for (size_t m = 0; m < dims.input_batch.size(); ++m)
       start[static_cast<size_t>(dims.input_batch[m])] = vector[dims.position(dims.indices_batch[m])];
-    window.clear();
+    window = outer;
     auto walk = [&] {
       if (last_place_)
         update_number();
       else
-        walk_window(0);
+        walk_window(outer.size());
     };
     if (inside.empty())
       walk();
@@ -354,9 +377,8 @@ struct ScatterNest {
   bool computed() const { return c.operands[2] == NestContext::kComputed; }
 
   void update_number() {
-    std::vector<Expr> from(updates.dims.size());
-    for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
-    Expr place = build.let(row_major(start, x_sizes, build));
+    const auto [to, from] = places();
+    Expr place = build.let(row_major(to, x_sizes, build));
     Expr value = build.let(element_of_updates(from));
     build.if_then(place != build.read(*last_place_), [&] {
       build.assign(*last_place_, place);
@@ -367,7 +389,8 @@ struct ScatterNest {
     build.assign(last_value_, next);
   }
 
-  void update() {
+  // The element of the array, and of the updates.
+  std::pair<std::vector<Expr>, std::vector<Expr>> places() const {
     std::vector<Expr> to = start, from(updates.dims.size());
     for (size_t k = 0; k < window.size(); ++k) {
       auto axis = static_cast<size_t>(dims.window_axes[k]);
@@ -375,6 +398,11 @@ struct ScatterNest {
       from[static_cast<size_t>(dims.window[k])] = window[k];
     }
     for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
+    return {to, from};
+  }
+
+  void update() {
+    const auto [to, from] = places();
     Expr place = row_major(to, x_sizes, build);
     Expr value = element_of_updates(from);
     if (how == "set")
