@@ -138,19 +138,20 @@ TEST(StreamedStores, GiveTheSameBits) {
 TEST(StreamedStores, AreOfRowsReadByLines) {
   const Target target = Target::named("x86-64-v4");
   if (!target.runs_here()) return;
-  auto permutes = [&](std::string_view op, int64_t columns, bool far) {
+  auto permutes = [&](std::string_view op, std::string_view type, int64_t columns, bool far) {
     std::string text = fmt::format(
-        "graph @g(%x: f32[33, {0}], %b: f32[{0}]) {{ %w = broadcast_in_dim(%b) {{shape = <33, {0}>, "
-        "broadcast_dimensions = [1]}} : f32[33, {0}] %s = add(%x, %w) : f32[33, {0}] %t = {1}(%s) : f32[33, "
-        "{0}] "
-        "return %t }}",
-        columns, op);
+        "graph @g(%x: {2}[33, {0}], %b: {2}[{0}]) {{ %w = broadcast_in_dim(%b) {{shape = <33, {0}>, "
+        "broadcast_dimensions = [1]}} : {2}[33, {0}] %s = add(%x, %w) : {2}[33, {0}] %t = {1}(%s) : {2}[33, "
+        "{0}] return %t }}",
+        columns, op, type);
     return run(text, target, far, far).assembly.find("vperm") != std::string::npos;
   };
-  EXPECT_TRUE(permutes("negate", 257, true));
-  EXPECT_FALSE(permutes("negate", 256, true));
-  EXPECT_FALSE(permutes("negate", 257, false));
-  EXPECT_FALSE(permutes("log", 257, true));
+  for (const char* type : {"f32", "f64"}) {
+    EXPECT_TRUE(permutes("negate", type, 257, true));
+    EXPECT_FALSE(permutes("negate", type, 256, true));
+    EXPECT_FALSE(permutes("negate", type, 257, false));
+  }
+  EXPECT_FALSE(permutes("log", "f64", 257, true));  // that of float32 looks numbers up by permutations
 }
 
 // What a whole program writes past the caches: what leaves it, of kernels that touch more than they hold.
