@@ -121,7 +121,15 @@ class DotLowering {
   }
   // Where a tile's sum is kept.
   Expr kept_in_tile(Expr from, Expr row0, const Strip& strip, Expr i, Expr j) const {
-    return chunked_ || parts_ ? kept_sum(strip, strip.part, from, row0 + i, j) : i * tiles_.nr + j;
+    if (chunked_ || parts_) return kept_sum(strip, strip.part, from, row0 + i, j);
+    return i * (rows_fill_vectors() ? n_.constant() : tiles_.nr) + j;
+  }
+  // Whether rows of few columns are finished several to a vector. So they are kept one behind the other: what
+  // a row's vector has behind its last column the next row's overwrites.
+  bool rows_fill_vectors() const {
+    const auto n = constant_of(n_);
+    return long_epilogue_ && !chunked_ && !parts_ && !swapped_ && n && *n > 0 && *n < lanes_of_register() &&
+           lanes_of_register() % *n == 0;
   }
 
   // Finished sums.

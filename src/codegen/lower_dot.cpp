@@ -412,6 +412,12 @@ void DotLowering::tile(int64_t height, Expr from, Expr row0, Expr to, const Stri
 void DotLowering::finish_rows(Expr height, Expr from, Expr row0, Expr to, const Strip& strip) {
   const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
   Expr count = m_.is_constant() ? height : loop::lesser(height, to - row0);
+  if (rows_fill_vectors()) {
+    Expr n = emit_.size(n_);
+    return emit_.vector(build_.index(0), count * n, static_cast<int>(lanes_of_register()), [&](Expr at) {
+      store_row(row0 + at / n, at % n, build_.let(build_.load(scratch_c_, at)));
+    });
+  }
   emit_.serial(build_.index(0), count, [&](Expr i) {
     Expr row = build_.let(row0 + i);
     emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {

@@ -128,6 +128,38 @@ TEST(LoopBuilder, FoldsIndexArithmeticAndSharesExpressions) {
   EXPECT_THROW(n + x, Error);
 }
 
+TEST(LoopBuilder, PutsIndicesTogetherThatWereTakenApart) {
+  Builder b("f");
+  auto out = b.add_buffer(DType::I64, true, "out");
+  b.serial_for(b.index(0), b.size(Dim::symbol("n")), [&](Expr i) {
+    auto same = [&](Expr made, Expr whole) { EXPECT_EQ(made.node(), whole.node()); };
+    Expr half = i / b.index(2), two = b.index(2), rows = b.index(28), all = b.index(56);
+    same(i % all / two, half % rows);
+    same(i % all % two, i % two);
+    same(i / all * all + i % all, i);
+    same(i / all * b.index(112) + i % all * two, i * two);
+    // By one number, and put together by parts of another.
+    same(i / all * all + i % all / two * two, half * two);
+    same(i / all * all + (i % all / two * two + b.index(1)), half * two + b.index(1));
+    same(half / rows * rows + half % rows, half);
+    // In sums of more.
+    Expr front = b.block() * b.index(1024);
+    same((front + i / all * all) + i % all, front + i);
+    same((front + i / all) * all + i % all / two * two, front * all + half * two);
+    // What does not fit together stays.
+    EXPECT_NE((i / all * b.index(57) + i % all).node(), i.node());
+    EXPECT_NE((i / all * all + i % rows).node(), i.node());
+    EXPECT_NE((i % b.index(57) / two).node(), (half % rows).node());
+    b.store(out, i, front);
+  });
+  // The quotients are those of C++, which round towards zero: the same below zero.
+  for (int64_t i = -300; i < 300; ++i) {
+    EXPECT_EQ(i % 56 / 2, i / 2 % 28);
+    EXPECT_EQ(i % 56 % 2, i % 2);
+    EXPECT_EQ(i / 56 * 56 + i % 56 / 2 * 2, i / 2 * 2);
+  }
+}
+
 TEST(LoopBuilder, SizesThatAreCombinedAreOne) {
   Dim n = Dim::symbol("n"), m = Dim::symbol("m"), k = Dim::symbol("k");
   auto make = [](const Dim& rows, const Dim& columns) {
