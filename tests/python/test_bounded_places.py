@@ -37,7 +37,7 @@ def test_a_roll_of_all_elements_read_as_rows(dtype: str, by: int) -> None:
     np.testing.assert_array_equal(compiled(lambda x: rolled(x, ig), x), rolled(x, np))
 
 
-@pytest.mark.parametrize("low,high", [(0, 9), (4, 0), (40, 41), (1, 200), (300, 0)])
+@pytest.mark.parametrize(("low", "high"), [(0, 9), (4, 0), (40, 41), (1, 200), (300, 0)])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float64"])
 def test_a_border_read_as_rows(low: int, high: int, dtype: str) -> None:
     x = numbers((17 * 40 - low - high,), dtype)

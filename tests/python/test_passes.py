@@ -141,3 +141,9 @@ def test_weights_of_many_shapes_are_packed_by_one_function():
         np.testing.assert_allclose(np.asarray(traced(x)), want, rtol=1e-4, atol=1e-3)
         text = traced.graph.compile().assembly()
         assert "pack" not in text  # kernels alone; packing is no part of a call
+
+
+def test_assembly_shows_all_kernels_of_a_fold_in_pieces() -> None:
+    text = ig.trace(lambda x: ig.sum(x, axis=0), ig.zeros((40000, 100))).graph.compile().assembly()
+    assert "column_1_first:" in text
+    assert "column_1:" in text
